@@ -134,7 +134,7 @@ TSR_API struct XLA_FFI_Error *tsr_xla_register(struct XLA_FFI_CallFrame *frame);
  *
  * - `devices`: the ids of devices as XLA's collectives number them, replica * partitions +
  *   partition, in rank order; none: rank r is id r. Where the program has more devices than the
- * mesh has ranks, the ids of all its meshes one after another.
+ *   mesh has ranks, the ids of all its meshes one after another.
  * - `channel`: XLA's communication id; none: 0. Calls with the same one share a communicator with
  *   each other, and with XLA's own collectives of the same id.
  * - `plan`: of a plan with `options.mode` TSR_MODE_MESSAGE (plan.h).

@@ -1,4 +1,5 @@
-/* Libraries in the place of libtessera-cuda that do not serve: LIBRARY, with what is said of it. */
+/* Libraries in the place of libtessera-cuda that do not serve: TSR_XLA_CUDA, of which the error has
+ * WORDS. */
 #include "cuda.h"
 
 #include <tessera/status.h>

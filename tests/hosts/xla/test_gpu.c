@@ -101,7 +101,7 @@ static void floats_are_added_in_rank_order(void **state)
         assert_true(out[p] == 3);
 }
 
-/* Rows of a 8x6 tensor to columns of a 8x4 cut: S(0) to S(1). */
+/* 8x8 on four devices: two rows on each become two columns. */
 static void rows_become_columns(void **state)
 {
     const gpu_call call = {
