@@ -99,7 +99,7 @@ static tsr_status check_texts(tsr_xla_call *call, const tsr_mesh *mesh)
 static tsr_status check_devices(const tsr_xla_call *call)
 {
     const tsr_xla_numbers *const devices = &call->attributes.devices;
-    if (call->on_gpus && devices->count % call->ranks != 0)
+    if (call->on_gpus && (devices->count == 0 || devices->count % call->ranks != 0))
         return tsr_status_set(TSR_ERROR_ARGUMENT,
                               "`devices` has %lld entries, but each mesh has ranks 0 to %lld: give as many for each",
                               (long long)devices->count, (long long)call->ranks - 1);
