@@ -12,11 +12,12 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A communicator over one of XLA's. */
+/* A communicator over one of XLA's. XLA may end that one, and make another GPU's in its place in
+ * memory. */
 typedef struct wrapped {
     struct wrapped *next;
     struct ncclComm *lent;
-    int64_t timeout_ms;
+    int64_t device, timeout_ms;
     tsr_comm *comm;
     int users;
     bool broken;
@@ -118,15 +119,15 @@ const tsr_device_driver *tsr_xla_cuda_driver(void)
     return gpus.driver;
 }
 
-static wrapped *find_wrapped(struct ncclComm *lent, int64_t timeout_ms)
+static wrapped *find_wrapped(struct ncclComm *lent, int64_t device, int64_t timeout_ms)
 {
     wrapped *at = gpus.comms;
-    while (at && (at->broken || at->lent != lent || at->timeout_ms != timeout_ms))
+    while (at && (at->broken || at->lent != lent || at->device != device || at->timeout_ms != timeout_ms))
         at = at->next;
     return at;
 }
 
-static tsr_status wrap(struct ncclComm *lent, int64_t timeout_ms, wrapped **out)
+static tsr_status wrap(struct ncclComm *lent, int64_t device, int64_t timeout_ms, wrapped **out)
 {
     tsr_nccl_options options = TSR_NCCL_OPTIONS_INIT;
     void *memory;
@@ -136,7 +137,7 @@ static tsr_status wrap(struct ncclComm *lent, int64_t timeout_ms, wrapped **out)
     options.no_split = 1;
     TSR_TRY(tsr_allocate(gpus.context, sizeof(wrapped), &memory));
     wrapped *const made = memory;
-    *made = (wrapped){.next = gpus.comms, .lent = lent, .timeout_ms = timeout_ms};
+    *made = (wrapped){.next = gpus.comms, .lent = lent, .device = device, .timeout_ms = timeout_ms};
     const tsr_status status = gpus.from_nccl(lent, &options, &made->comm);
     if (status == TSR_OK)
         *out = gpus.comms = made;
@@ -145,13 +146,13 @@ static tsr_status wrap(struct ncclComm *lent, int64_t timeout_ms, wrapped **out)
     return status;
 }
 
-tsr_status tsr_xla_cuda_open(struct ncclComm *lent, int64_t timeout_ms, tsr_comm **out)
+tsr_status tsr_xla_cuda_open(struct ncclComm *lent, int64_t device, int64_t timeout_ms, tsr_comm **out)
 {
     tsr_status status = TSR_OK;
     pthread_mutex_lock(&gpus.gate);
-    wrapped *found = find_wrapped(lent, timeout_ms);
+    wrapped *found = find_wrapped(lent, device, timeout_ms);
     if (!found)
-        status = wrap(lent, timeout_ms, &found);
+        status = wrap(lent, device, timeout_ms, &found);
     if (status == TSR_OK) {
         found->users++;
         *out = found->comm;

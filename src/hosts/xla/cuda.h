@@ -17,9 +17,9 @@ void tsr_xla_cuda_release(void);
 /* Between those two: the driver. */
 const tsr_device_driver *tsr_xla_cuda_driver(void);
 
-/* Between those two: a communicator over `lent`, shared by all who ask for it with the same
- * timeout. Each gives it back by tsr_xla_cuda_close(). */
-tsr_status tsr_xla_cuda_open(struct ncclComm *lent, int64_t timeout_ms, tsr_comm **out);
+/* Between those two: a communicator over `lent`, which is GPU `device`'s, shared by all that ask
+ * for it with the same timeout. Each gives it back by tsr_xla_cuda_close(). */
+tsr_status tsr_xla_cuda_open(struct ncclComm *lent, int64_t device, int64_t timeout_ms, tsr_comm **out);
 
 /* Gives a communicator back. `broken`: nobody gets it any more. */
 void tsr_xla_cuda_close(tsr_comm *comm, int broken);

@@ -80,7 +80,7 @@ tsr_status tsr_xla_gpu_seats_find(tsr_xla_gpu_seats *seats, int64_t device, stru
     if (seat->lent && (seat->lent != lent || seat->failed))
         clear_seat(seats, seat);
     if (!seat->lent) {
-        TSR_TRY(tsr_xla_cuda_open(lent, timeout_ms, &seat->seat.comm));
+        TSR_TRY(tsr_xla_cuda_open(lent, device, timeout_ms, &seat->seat.comm));
         seat->lent = lent;
     }
     *out = seat;
