@@ -258,7 +258,8 @@ static tsr_status run_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const X
         status = tsr_xla_work_point(seat->work, &host, frame);
     *alone = status != TSR_OK && status != TSR_ERROR_PEER;
     TSR_TRY(status);
-    return is_layer(call->kind) ? tsr_xla_layer_execute(seat->work) : tsr_xla_move_execute(seat->work);
+    TSR_TRY(is_layer(call->kind) ? tsr_xla_layer_execute(seat->work) : tsr_xla_move_execute(seat->work));
+    return tsr_xla_work_pad(seat->work, frame);
 }
 
 static tsr_status run_lent(tsr_xla_call *call, int64_t rank, tsr_comm *comm, const XLA_FFI_CallFrame *frame)
@@ -347,6 +348,8 @@ static tsr_status execute_on_gpu(const tsr_xla_call *call, tsr_xla_seat *seat, c
     tsr_status status = tsr_xla_scratch_take(work, frame);
     if (status == TSR_OK)
         status = is_layer(call->kind) ? tsr_xla_layer_execute(work) : tsr_xla_move_execute(work);
+    if (status == TSR_OK)
+        status = tsr_xla_work_pad(work, frame);
     return tsr_xla_scratch_return(work, frame, status);
 }
 

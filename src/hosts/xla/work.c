@@ -243,20 +243,34 @@ static void widen_pages(void *data, size_t bytes)
 #endif
 }
 
-/* Clears the result's buffer if the part is not all of it. */
-static tsr_status ready_result(const tsr_xla_work *work, const tsr_xla_part *part, void *data)
+/* Clears what a result's buffer has behind its part: in each dim all behind the part, of the dims
+ * before it as much as the part has. */
+static tsr_status clear_padding(const tsr_xla_work *work, const tsr_xla_part *part, const XLA_FFI_Buffer *buffer)
 {
-    if (tsr_xla_work_on_gpu(work)) {
-        void *self;
-        const tsr_device *const device = &work->lane.device;
-        const tsr_device_table *const table = tsr_device_driver_table(device->driver, &self);
-        const tsr_box_fill box = {
-            .dst = data, .element_bytes = 1, .ndim = 1, .shape = {(int64_t)part->bytes}, .dst_strides = {1}};
-        return part->padded && part->bytes ? table->fill(self, device->index, &box, work->lane.stream) : TSR_OK;
+    void *self;
+    const tsr_tensor *const tensor = &part->tensor;
+    const tsr_device *const device = &work->lane.device;
+    const tsr_device_table *const table = tsr_device_driver_table(device->driver, &self);
+    tsr_box_fill box = {.element_bytes = tsr_dtype_bytes(tensor->dtype), .ndim = tensor->ndim};
+    bool empty = part->bytes == 0;
+    memcpy(box.dst_strides, tensor->strides, sizeof box.dst_strides);
+    memcpy(box.shape, buffer->dims, (size_t)tensor->ndim * sizeof *box.shape);
+    for (int d = 0; d < tensor->ndim && !empty; d++) {
+        box.dst = (char *)buffer->data + tensor->shape[d] * tensor->strides[d] * (int64_t)box.element_bytes;
+        box.shape[d] = buffer->dims[d] - tensor->shape[d];
+        if (box.shape[d] > 0)
+            TSR_TRY(table->fill(self, device->index, &box, work->lane.stream));
+        box.shape[d] = tensor->shape[d];
+        empty = tensor->shape[d] == 0;
     }
-    widen_pages(data, part->bytes);
-    if (part->padded)
-        memset(data, 0, part->bytes);
+    return TSR_OK;
+}
+
+tsr_status tsr_xla_work_pad(const tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
+{
+    for (int64_t at = work->operands; at < work->operands + work->results; at++)
+        if (work->parts[at].padded)
+            TSR_TRY(clear_padding(work, &work->parts[at], tsr_xla_work_buffer(work, frame, at)));
     return TSR_OK;
 }
 
@@ -273,8 +287,8 @@ tsr_status tsr_xla_work_point(tsr_xla_work *work, const tsr_xla_lane *lane, cons
             return tsr_status_set(TSR_ERROR_STATE, "a buffer of the call has another shape or dtype than before");
         work->tensors[at] = part->tensor;
         work->tensors[at].data = buffer->data;
-        if (at >= work->operands)
-            TSR_TRY(ready_result(work, part, buffer->data));
+        if (at >= work->operands && !tsr_xla_work_on_gpu(work))
+            widen_pages(buffer->data, part->bytes);
     }
     return TSR_OK;
 }

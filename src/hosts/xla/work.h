@@ -59,8 +59,12 @@ tsr_status tsr_xla_work_allocate(tsr_xla_work *work, size_t bytes);
 /* True if the work's tensors lie on a GPU. */
 bool tsr_xla_work_on_gpu(const tsr_xla_work *work);
 
-/* Points the tensors to this call's buffers, and clears results that have padding, in the order of
- * the lane's stream. Refuses buffers of other shapes or dtypes than those the work began with. */
+/* Points the tensors to this call's buffers. Refuses buffers of other shapes or dtypes than those
+ * the work began with. */
 tsr_status tsr_xla_work_point(tsr_xla_work *work, const tsr_xla_lane *lane, const XLA_FFI_CallFrame *frame);
+
+/* Clears the padding of results, in the order of the lane's stream. Follows the execution: until
+ * then a result may be a donated operand, and peers may read from it. */
+tsr_status tsr_xla_work_pad(const tsr_xla_work *work, const XLA_FFI_CallFrame *frame);
 
 #endif

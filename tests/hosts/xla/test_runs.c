@@ -458,7 +458,7 @@ static const char donated_text[] =
     "0 : i32}) -> (tensor<16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"r\"}]>}) {\n"
     "    %%y = sdy.manual_computation(%%x) in_shardings=[<@mesh, [{\"r\"}]>] out_shardings=[<@mesh, [{\"r\"}]>] "
     "manual_axes={\"r\"} (%%a: tensor<4xf32>) {\n"
-    "      %%b = stablehlo.custom_call @%s(%%a) {api_version = 4 : i32, backend_config = {mesh = \"tp=4\"}, "
+    "      %%b = stablehlo.custom_call @%s(%%a) {api_version = 4 : i32, backend_config = {%s}, "
     "output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, "
     "operand_tuple_indices = []>]} : (tensor<4xf32>) -> tensor<4xf32>\n"
     "      sdy.return %%b : tensor<4xf32>\n"
@@ -467,12 +467,12 @@ static const char donated_text[] =
     "  }\n"
     "}\n";
 
-static char *run_donated(const char *target, float *in, float *out)
+static char *run_donated(const char *target, const char *attributes, float *in, float *out)
 {
     char text[2048];
     const support_call call = {target, "", 1, 1, {{"f32", 1, {4}, in}, {"f32", 1, {4}, out}}};
     session s = {.calls = &call, .count = 1};
-    assert_true(snprintf(text, sizeof text, donated_text, target) < (int)sizeof text);
+    assert_true(snprintf(text, sizeof text, donated_text, target, attributes) < (int)sizeof text);
     support_check(xla_program_compile(support_host(), text, RANKS, NULL, &s.program));
     support_buffers_create(&call, 1, RANKS, NULL, &s.buffers);
     char *const why = run(&s, NULL, NULL);
@@ -486,11 +486,27 @@ static void an_operand_may_be_donated_to_a_reduction(void **state)
     (void)state;
     for (int i = 0; i < RANKS * 4; i++)
         in[i] = (float)i;
-    support_check(run_donated("tsr_xla_all_reduce", in, out));
+    support_check(run_donated("tsr_xla_all_reduce", "mesh = \"tp=4\"", in, out));
     for (int i = 0; i < RANKS * 4; i++)
         assert_true(out[i] == (float)(24 + 4 * (i % 4)));
     /* Elements that change places cannot stay where they are. */
-    support_refused(run_donated("tsr_xla_all_to_all", in, out), "overlap");
+    support_refused(run_donated("tsr_xla_all_to_all", "mesh = \"tp=4\"", in, out), "overlap");
+}
+
+/* Seven elements over two ranks, 4 and 3: the last of the second is padding. */
+static void a_donated_operand_may_have_padding(void **state)
+{
+    float in[RANKS * 4], out[RANKS * 4];
+    (void)state;
+    for (int i = 0; i < RANKS * 4; i++)
+        in[i] = (float)(i + 1);
+    support_check(run_donated("tsr_xla_redistribute",
+                              "mesh = \"dp=2,tp=2\", from = \"S(0), P\", to = \"S(0), R\", shape = array<i64: 7>", in,
+                              out));
+    for (int i = 0; i < RANKS * 4; i++) {
+        const int first = i / 8 * 8 + i % 4;
+        assert_true(out[i] == (i >= 8 && i % 4 == 3 ? 0 : in[first] + in[first + 4]));
+    }
 }
 
 int main(void)
@@ -507,6 +523,7 @@ int main(void)
         cmocka_unit_test(what_a_host_lends_is_checked),
         cmocka_unit_test(operands_are_not_gathered),
         cmocka_unit_test(an_operand_may_be_donated_to_a_reduction),
+        cmocka_unit_test(a_donated_operand_may_have_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
