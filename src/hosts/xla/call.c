@@ -338,12 +338,25 @@ static tsr_status prepare_gpu_seat(const tsr_xla_call *call, tsr_xla_seat *seat,
     return prepare_seat(call, seat, lane, frame);
 }
 
-static tsr_status execute_on_gpu(const tsr_xla_call *call, tsr_xla_seat *seat, const tsr_xla_lane *lane,
+/* Plans, at the first call and after a seat was renewed: all ranks do so together. */
+static tsr_status plan_on_gpu(tsr_xla_call *call, tsr_xla_gpu_seat *seat, const tsr_xla_lane *lane,
+                              const XLA_FFI_CallFrame *frame)
+{
+    const uint64_t renewed = tsr_xla_gpu_seats_renewed(&call->gpu_seats);
+    if (seat->seat.work && seat->planned == renewed)
+        return TSR_OK;
+    if (seat->seat.work)
+        tsr_xla_work_end(seat->seat.work);
+    seat->seat.work = NULL;
+    seat->planned = renewed;
+    return prepare_gpu_seat(call, &seat->seat, lane, frame);
+}
+
+static tsr_status execute_on_gpu(tsr_xla_call *call, tsr_xla_gpu_seat *seat, const tsr_xla_lane *lane,
                                  const XLA_FFI_CallFrame *frame)
 {
-    if (!seat->work)
-        TSR_TRY(prepare_gpu_seat(call, seat, lane, frame));
-    tsr_xla_work *const work = seat->work;
+    TSR_TRY(plan_on_gpu(call, seat, lane, frame));
+    tsr_xla_work *const work = seat->seat.work;
     TSR_TRY(tsr_xla_work_point(work, lane, frame));
     tsr_status status = tsr_xla_scratch_take(work, frame);
     if (status == TSR_OK)
@@ -358,7 +371,7 @@ tsr_status tsr_xla_call_run_on_gpu(tsr_xla_call *call, tsr_xla_gpu_seat *seat, c
 {
     tsr_xla_lane lane = {{tsr_xla_cuda_driver(), (int)place->device}, NULL};
     TSR_TRY(tsr_xla_collectives_stream(frame, &lane.stream));
-    const tsr_status status = execute_on_gpu(call, &seat->seat, &lane, frame);
+    const tsr_status status = execute_on_gpu(call, seat, &lane, frame);
     seat->failed = status != TSR_OK;
     return status;
 }

@@ -25,6 +25,22 @@ static void clear_seat(const tsr_xla_gpu_seats *seats, tsr_xla_gpu_seat *seat)
     seat->failed = false;
 }
 
+uint64_t tsr_xla_gpu_seats_renewed(tsr_xla_gpu_seats *seats)
+{
+    pthread_mutex_lock(&seats->gate);
+    const uint64_t renewed = seats->renewed;
+    pthread_mutex_unlock(&seats->gate);
+    return renewed;
+}
+
+static void renew_seat(tsr_xla_gpu_seats *seats, tsr_xla_gpu_seat *seat)
+{
+    clear_seat(seats, seat);
+    pthread_mutex_lock(&seats->gate);
+    seats->renewed++;
+    pthread_mutex_unlock(&seats->gate);
+}
+
 void tsr_xla_gpu_seats_end(tsr_xla_gpu_seats *seats)
 {
     while (seats->first) {
@@ -78,7 +94,7 @@ tsr_status tsr_xla_gpu_seats_find(tsr_xla_gpu_seats *seats, int64_t device, stru
     tsr_xla_gpu_seat *seat = NULL;
     TSR_TRY(find_seat(seats, device, &seat));
     if (seat->lent && (seat->lent != lent || seat->failed))
-        clear_seat(seats, seat);
+        renew_seat(seats, seat);
     if (!seat->lent) {
         TSR_TRY(tsr_xla_cuda_open(lent, device, timeout_ms, &seat->seat.comm));
         seat->lent = lent;

@@ -6,6 +6,7 @@
 #include "teams.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ncclComm;
 
@@ -16,7 +17,8 @@ struct tsr_xla_gpu_seat {
     int64_t device;        /* the GPU's ordinal in this process */
     struct ncclComm *lent; /* what seat.comm is over; NULL: there is no seat.comm */
     tsr_xla_seat seat;
-    bool failed; /* the last call failed, so that seat.comm may be broken */
+    uint64_t planned; /* how many seats had been renewed when the work was planned */
+    bool failed;      /* the last call failed, so that seat.comm may be broken */
 };
 
 /* The seats of a call site. */
@@ -25,6 +27,7 @@ typedef struct tsr_xla_gpu_seats {
     void (*end)(void *work); /* frees a seat's work */
     pthread_mutex_t gate;    /* held for the list */
     bool opened;             /* GPUs are acquired */
+    uint64_t renewed;        /* how often a seat's communicator was replaced */
     tsr_xla_gpu_seat *first;
 } tsr_xla_gpu_seats;
 
@@ -40,5 +43,10 @@ tsr_status tsr_xla_gpu_seats_open(tsr_xla_gpu_seats *seats);
  * belongs to another communicator, or has failed. */
 tsr_status tsr_xla_gpu_seats_find(tsr_xla_gpu_seats *seats, int64_t device, struct ncclComm *lent, int64_t timeout_ms,
                                   tsr_xla_gpu_seat **out);
+
+/* How often the communicator of a seat was replaced. XLA initializes all devices of this process
+ * before the first one executes, so that in a launch all count alike: where one rank has to plan
+ * anew, all do, because they plan together. */
+uint64_t tsr_xla_gpu_seats_renewed(tsr_xla_gpu_seats *seats);
 
 #endif

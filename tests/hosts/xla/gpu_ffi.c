@@ -108,7 +108,7 @@ static XLA_FFI_Error *give_back(XLA_FFI_DeviceMemory_Free_Args *args)
 {
     const gpu_host *const host = args->ctx->host;
     host->table->free(host->self, args->ctx->ordinal, args->data, args->size, args->ctx->stream);
-    return NULL;
+    return host->faults.kept_at == host->launch && args->ctx->partition == 0 ? fail("it is in use") : NULL;
 }
 
 /* ---- Collectives ---- */

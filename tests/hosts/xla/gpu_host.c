@@ -247,7 +247,7 @@ static void *run_device(void *arg)
     pass_stages(d);
     pthread_barrier_wait(d->all);
     /* As XLA's, which aborts communicators of a run that failed. */
-    if (atomic_load(d->failed) && d->ctx.partition == 0)
+    if (atomic_load(d->failed) && d->ctx.partition == 0 && host->launch != host->faults.kept_at)
         abort_all(host);
     pthread_barrier_wait(d->all);
     host->table->stream_synchronize(host->self, d->ctx.ordinal, d->ctx.stream);

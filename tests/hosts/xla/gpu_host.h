@@ -50,6 +50,7 @@ typedef struct gpu_faults {
     size_t extension_size; /* 0: that of its version */
     int renews;            /* before this launch, counted from 1, communicators are made anew */
     int no_memory_at;      /* in this launch device 0 gets no memory, and communicators are aborted */
+    int kept_at;           /* in this launch device 0's memory is not taken back, and communicators stay */
 } gpu_faults;
 
 /* Runs the call `launches` times on `devices` GPUs, each after an all-reduce of XLA's own on the

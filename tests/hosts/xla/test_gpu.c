@@ -421,6 +421,23 @@ static void a_program_runs_again_after_a_failure(void **state)
     }
 }
 
+/* One rank fails when its peers have done all, so it alone has a new seat at the next launch. */
+static void ranks_plan_together_after_one_has_failed(void **state)
+{
+    const gpu_call call = {
+        tsr_xla_gpu_redistribute,
+        {{.name = "from", .text = "S(0)"}, {.name = "mesh", .text = "tp=4"}, {.name = "to", .text = "S(1)"}},
+        1,
+        1,
+        {floats(in, 2, 8), floats(out, 8, 2)}};
+    const gpu_faults kept = {.kept_at = 2};
+    (void)state;
+    count_up(in, 64);
+    refused(gpu_host_run(&call, MESH, NULL, LAUNCHES, &kept), "XLA does not take the workspace back: it is in use");
+    for (int i = 0; i < 64; i++)
+        assert_true(out[i] == in[i % 16 / 2 * 8 + i / 16 * 2 + i % 2]);
+}
+
 /* ---- Hosts that lend nothing ---- */
 
 static void refuses(gpu_faults faults, const char *words)
@@ -507,6 +524,7 @@ int main(void)
         cmocka_unit_test(a_channel_is_a_communicator_of_its_own),
         cmocka_unit_test(communicators_may_be_made_anew),
         cmocka_unit_test(a_program_runs_again_after_a_failure),
+        cmocka_unit_test(ranks_plan_together_after_one_has_failed),
         cmocka_unit_test(hosts_without_the_extension_are_refused),
         cmocka_unit_test(extensions_of_other_versions_are_refused_unless_they_only_add),
         cmocka_unit_test(requests_that_fail_are_told),
