@@ -70,7 +70,7 @@ tsr_status support_read(const tsr_dtensor *x, double *values)
     TSR_TRY(status);
     const tsr_tensor local = tsr_dtensor_to_local(wide);
     status = tsr_tensor_count(&local, &count);
-    if (status == TSR_OK)
+    if (status == TSR_OK && count > 0)
         memcpy(values, local.data, (size_t)count * sizeof(double));
     tsr_dtensor_destroy(wide);
     return status;
