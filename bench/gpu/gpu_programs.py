@@ -92,8 +92,8 @@ def count(place, name, status, out, error):
 def lost_track(out):
     """Whether a sanitizer gave up following launches, which it says in an error of its own, and found no other: then its run tells nothing."""
     said = [line.removeprefix("=========").strip() for line in out.split("\n") if line.startswith("=========")]
-    about = ("", "COMPUTE-SANITIZER", "Target application returned")
-    found = [line for line in said if line not in about and " SUMMARY: " not in line and not line.startswith(about[2])]
+    found = [line for line in said
+             if line not in ("", "COMPUTE-SANITIZER") and " SUMMARY: " not in line and not line.startswith("Target application returned")]
     return bool(found) and all(line.startswith("Internal Sanitizer Error: Detected a failure to track a kernel launch") for line in found)
 
 

@@ -249,6 +249,14 @@ static tsr_status prepare_seat(const tsr_xla_call *call, tsr_xla_seat *seat, con
     return status;
 }
 
+/* Collective over the ranks of the mesh: what both platforms do once operands and results are
+ * there. */
+static tsr_status run_work(const tsr_xla_call *call, tsr_xla_work *work, const XLA_FFI_CallFrame *frame)
+{
+    TSR_TRY(is_layer(call->kind) ? tsr_xla_layer_execute(work) : tsr_xla_move_execute(work));
+    return tsr_xla_work_pad(work, frame);
+}
+
 /* Runs the call of a seat. `*alone`: it failed by itself, and perhaps before it met its peers. */
 static tsr_status run_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const XLA_FFI_CallFrame *frame, bool *alone)
 {
@@ -258,8 +266,7 @@ static tsr_status run_seat(const tsr_xla_call *call, tsr_xla_seat *seat, const X
         status = tsr_xla_work_point(seat->work, &host, frame);
     *alone = status != TSR_OK && status != TSR_ERROR_PEER;
     TSR_TRY(status);
-    TSR_TRY(is_layer(call->kind) ? tsr_xla_layer_execute(seat->work) : tsr_xla_move_execute(seat->work));
-    return tsr_xla_work_pad(seat->work, frame);
+    return run_work(call, seat->work, frame);
 }
 
 static tsr_status run_lent(tsr_xla_call *call, int64_t rank, tsr_comm *comm, const XLA_FFI_CallFrame *frame)
@@ -360,9 +367,7 @@ static tsr_status execute_on_gpu(tsr_xla_call *call, tsr_xla_gpu_seat *seat, con
     TSR_TRY(tsr_xla_work_point(work, lane, frame));
     tsr_status status = tsr_xla_scratch_take(work, frame);
     if (status == TSR_OK)
-        status = is_layer(call->kind) ? tsr_xla_layer_execute(work) : tsr_xla_move_execute(work);
-    if (status == TSR_OK)
-        status = tsr_xla_work_pad(work, frame);
+        status = run_work(call, work, frame);
     return tsr_xla_scratch_return(work, frame, status);
 }
 
