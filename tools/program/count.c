@@ -5,6 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+void memory_parts(const tsr_executable_memory *m, memory_part parts[MEMORY_PARTS])
+{
+    const memory_part all[MEMORY_PARTS] = {{"parameters", "parameters", m->parameters},
+                                           {"optimizer_states", "optimizer's states", m->optimizer_states},
+                                           {"inputs", "inputs", m->inputs},
+                                           {"outputs", "outputs", m->outputs},
+                                           {"gathered", "gathered", m->gathered},
+                                           {"activations", "activations", m->activations},
+                                           {"gradients", "gradients", m->gradients},
+                                           {"workspaces", "workspaces", m->scratch},
+                                           {"gaps", "gaps", m->gaps}};
+    memcpy(parts, all, sizeof all);
+}
+
 bool is_move(const tsr_executable_step *step)
 {
     return strcmp(step->op, "move") == 0;

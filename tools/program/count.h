@@ -36,6 +36,16 @@ typedef struct program_count {
 int program_count_make(const program_request *r, program_count *out);
 void program_count_finish(program_count *c);
 
+/** What a rank's memory is for, except tsr_executable_memory.kept: parts that add up to the
+ * peak. */
+#define MEMORY_PARTS 9
+typedef struct memory_part {
+    const char *name, *words; /**< as JSON and text say it; static */
+    size_t bytes;
+} memory_part;
+
+void memory_parts(const tsr_executable_memory *m, memory_part parts[MEMORY_PARTS]);
+
 /** True if a step redistributes a value. */
 bool is_move(const tsr_executable_step *step);
 

@@ -65,23 +65,12 @@ static json_t *move_to_json(const program_count *c, const program_step *step, si
  * peak_bytes. */
 static json_t *memory_to_json(const tsr_executable_memory *m)
 {
-    const struct {
-        const char *name;
-        size_t bytes;
-    } fields[] = {{"parameters", m->parameters},
-                  {"optimizer_states", m->optimizer_states},
-                  {"inputs", m->inputs},
-                  {"outputs", m->outputs},
-                  {"gathered", m->gathered},
-                  {"activations", m->activations},
-                  {"gradients", m->gradients},
-                  {"workspaces", m->scratch},
-                  {"gaps", m->gaps},
-                  {"executable", m->kept}};
+    memory_part parts[MEMORY_PARTS];
     json_t *object = json_object();
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        object = json_with_field(object, fields[i].name, json_integer((json_int_t)fields[i].bytes));
-    return object;
+    memory_parts(m, parts);
+    for (size_t i = 0; i < MEMORY_PARTS; i++)
+        object = json_with_field(object, parts[i].name, json_integer((json_int_t)parts[i].bytes));
+    return json_with_field(object, "executable", json_integer((json_int_t)m->kept));
 }
 
 static json_t *answer_to_json(const program_count *c)

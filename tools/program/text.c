@@ -138,25 +138,15 @@ static void write_table(const program_count *c, text_buffer *to)
 /* ": parameters 1.2 KiB, inputs 128 bytes", of what there is. */
 static void write_memory(const tsr_executable_memory *m, text_buffer *to)
 {
-    const struct {
-        const char *name;
-        size_t bytes;
-    } parts[] = {{"parameters", m->parameters},
-                 {"optimizer's states", m->optimizer_states},
-                 {"inputs", m->inputs},
-                 {"outputs", m->outputs},
-                 {"gathered", m->gathered},
-                 {"activations", m->activations},
-                 {"gradients", m->gradients},
-                 {"workspaces", m->scratch},
-                 {"gaps", m->gaps}};
+    memory_part parts[MEMORY_PARTS];
+    memory_parts(m, parts);
     const char *before = ": ";
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    for (size_t i = 0; i < MEMORY_PARTS; i++) {
         char bytes[BYTES_TEXT];
         if (parts[i].bytes == 0)
             continue;
         print_short_bytes((int64_t)parts[i].bytes, bytes);
-        text_buffer_print(to, "%s%s %s%sB", before, parts[i].name, bytes, strchr(bytes, ' ') ? "" : " ");
+        text_buffer_print(to, "%s%s %s%sB", before, parts[i].words, bytes, strchr(bytes, ' ') ? "" : " ");
         before = ", ";
     }
 }
