@@ -4,11 +4,14 @@
 usage: dlpack.py LIBTESSERA_CORE
 """
 import ctypes
+import pathlib
 import sys
 
-import jax
-import numpy
-import torch
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "invariants"))
+import jax  # noqa: E402
+import numpy  # noqa: E402
+import tap  # noqa: E402
+import torch  # noqa: E402
 
 int64, pointer = ctypes.c_int64, ctypes.c_void_p
 jax.config.update("jax_enable_x64", True)
@@ -144,18 +147,4 @@ def frameworks_borrow():
     release()
 
 
-def main():
-    tests = (numpy_lends, torch_lends, torch_exchanges, jax_lends, frameworks_borrow)
-    print(f"1..{len(tests)}")
-    failed = 0
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}")
-        except Exception as error:  # noqa: BLE001: every kind of failure is told, and the others are still run
-            failed += 1
-            print(f"# {type(error).__name__}: {error}\nnot ok {number} - {test.__name__}")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+tap.run_cases(numpy_lends, torch_lends, torch_exchanges, jax_lends, frameworks_borrow)

@@ -13,7 +13,7 @@ class Report:
         """Reports a case, which holds if there are no contradictions."""
         self.count += 1
         contradictions = list(contradictions)
-        print(f"{'not ok' if contradictions else 'ok'} {self.count} - {fact}")
+        print(f"{'not ok' if contradictions else 'ok'} {self.count} - {fact}", flush=True)
         if contradictions:
             self.failed = 1
             print(f"{fact}: it does not hold", *contradictions, sep="\n    ", file=sys.stderr)
@@ -25,6 +25,30 @@ class Report:
     def finish(self):
         print(f"1..{self.count}")
         sys.exit(self.failed)
+
+
+def run_cases(*tests):
+    """Runs functions, each a case that holds if it raises nothing, and exits."""
+    report = Report()
+    for test in tests:
+        try:
+            test()
+            contradictions = []
+        except Exception as error:  # every kind of failure is told, and the others are still run
+            contradictions = [f"{type(error).__name__}: {str(error)[:2000]}"]
+        report.check(test.__name__, contradictions)
+    report.finish()
+
+
+def refused(kind, part, call, *arguments):
+    """Raises ValueError unless the call fails with that kind of error, whose sentence contains `part`."""
+    try:
+        call(*arguments)
+    except kind as error:
+        if part not in str(error):
+            raise ValueError(f'"{error}" does not say "{part}"') from error
+        return
+    raise ValueError(f'no {kind.__name__}: "{part}" was expected')
 
 
 def run(*command, **options):

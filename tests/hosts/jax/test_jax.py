@@ -17,7 +17,7 @@ import warnings
 os.environ["JAX_NUM_CPU_DEVICES"] = "4"
 os.environ["PJRT_NPROC"] = "4"  # as few threads as XLA has where there are few processors
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "src/hosts/python"))
+sys.path[:0] = [str(ROOT / "src/hosts/python"), str(ROOT / "tests/invariants")]
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy  # noqa: E402
@@ -585,4 +585,4 @@ def the_page_does_what_it_says():
 
 warnings.filterwarnings("ignore", message="XLA has 4 threads for 4 devices")
 tessera.jax.load(sys.argv[1])
-sys.exit(tap.run(TESTS))
+tap.run_cases(*TESTS)

@@ -9,12 +9,14 @@ import sys
 
 os.environ["JAX_NUM_CPU_DEVICES"] = "4"
 os.environ["PJRT_NPROC"] = "8"
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "src/hosts/python"))
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "src/hosts/python"), str(ROOT / "tests/invariants")]
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy  # noqa: E402
 from jax.sharding import Mesh, PartitionSpec as P  # noqa: E402
 
+import tap  # noqa: E402
 import tessera.jax  # noqa: E402
 
 # Partition r is rank r, whichever device that is.
@@ -28,7 +30,7 @@ def calls_of(function, specs, *operands):
     return [line for line in text.splitlines() if "custom_call @tsr_xla_" in line]
 
 
-def test_collectives():
+def collectives_are_lowered_for_cuda():
     x = jnp.ones((4, 8), "float32")
     for name, function, spec in (("all_reduce", lambda x: tessera.jax.all_reduce(x, "tp"), P(None, None)),
                                  ("reduce_scatter", lambda x: tessera.jax.reduce_scatter(x, "tp"), P("tp", None))):
@@ -37,25 +39,12 @@ def test_collectives():
         assert "devices" not in call, call
 
 
-def test_layers():
+def layers_are_lowered_for_cuda():
     x, w = jnp.ones((4, 8), "float32"), jnp.ones((6, 8), "float32")
     specs = P("dp", None), P("tp", None), P("dp", "tp")
     call, = calls_of(lambda x, w: tessera.jax.column_parallel(x, w, axis_name="tp"), specs, x, w)
     assert "@tsr_xla_linear_column(" in call and "devices" not in call, call
 
 
-def main(library):
-    tessera.jax.load(library)
-    failed = 0
-    for test in (test_collectives, test_layers):
-        try:
-            test()
-            print(f"ok {test.__name__.removeprefix('test_')} for CUDA")
-        except Exception as error:  # noqa: BLE001
-            failed += 1
-            print(f"not ok {test.__name__.removeprefix('test_')} for CUDA: {error!r}")
-    return failed > 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+tessera.jax.load(sys.argv[1])
+tap.run_cases(collectives_are_lowered_for_cuda, layers_are_lowered_for_cuda)

@@ -11,7 +11,7 @@ import sys
 os.environ["JAX_NUM_CPU_DEVICES"] = "4"
 os.environ["PJRT_NPROC"] = "8"
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "src/hosts/python"))
+sys.path[:0] = [str(ROOT / "src/hosts/python"), str(ROOT / "tests/invariants")]
 import jax  # noqa: E402
 import numpy  # noqa: E402
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P  # noqa: E402
@@ -99,4 +99,4 @@ TESTS = [names_of_axes_may_have_any_characters, dims_are_those_of_the_operand, a
 
 
 tessera.jax.load(sys.argv[1])
-sys.exit(tap.run(TESTS))
+tap.run_cases(*TESTS)

@@ -8,9 +8,10 @@ import importlib.util
 import pathlib
 import sys
 
-import numpy
-import tap
-import tvm_ffi
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "invariants"))
+import numpy  # noqa: E402
+import tap  # noqa: E402
+import tvm_ffi  # noqa: E402
 
 # TVM 0.27 looks for Disco's functions before it loads the library that has them.
 libraries = pathlib.Path(importlib.util.find_spec("tvm").origin).parent / "lib"
@@ -145,4 +146,4 @@ def other_sessions_are_refused():
     tap.refused(RuntimeError, "not a worker", tvm_ffi.get_global_func("runtime.disco.tessera.recv_from_worker0"), numpy.zeros(3))
 
 
-sys.exit(tap.run(allreduce, allgather, broadcast_scatter_gather, messages, several_sessions, other_sessions_are_refused))
+tap.run_cases(allreduce, allgather, broadcast_scatter_gather, messages, several_sessions, other_sessions_are_refused)

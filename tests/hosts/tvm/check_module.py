@@ -5,12 +5,14 @@ usage: check_module.py LIBTESSERA_TVM.so
 """
 import ctypes
 import os
+import pathlib
 import random
 import sys
 import threading
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "invariants"))
 import jax  # noqa: E402
 import jax_tvm_ffi  # noqa: E402
 import numpy  # noqa: E402
@@ -191,4 +193,4 @@ def errors_have_pythons_kinds():
     module.run(move, given, room)
 
 
-sys.exit(tap.run(texts_and_plans, moves_of_numpy, moves_of_pytorch, moves_inside_jax, objects_are_read_through_our_table, errors_have_pythons_kinds))
+tap.run_cases(texts_and_plans, moves_of_numpy, moves_of_pytorch, moves_inside_jax, objects_are_read_through_our_table, errors_have_pythons_kinds)
