@@ -231,8 +231,8 @@ typedef struct tsr_executable_memory {
     size_t kept;        /**< beside: of the executable itself, on the host, but for its plans */
 } tsr_executable_memory;
 
-/** Tells what the memory of a run is for. Does not communicate. Any thread. TSR_ERROR_MEMORY: there
- * is none for a list of the steps. */
+/** Tells what the memory of a run is for. Does not communicate. Any thread. TSR_ERROR_MEMORY: no
+ * memory can be had for a list of the steps. */
 TSR_API tsr_status tsr_executable_memory_of(const tsr_executable *executable,
                                             tsr_executable_memory *out);
 

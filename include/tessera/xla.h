@@ -74,8 +74,8 @@ TSR_API struct XLA_FFI_Error *tsr_xla_redistribute(struct XLA_FFI_CallFrame *fra
  */
 TSR_API struct XLA_FFI_Error *tsr_xla_all_reduce(struct XLA_FFI_CallFrame *frame);
 
-/** Puts the operands of the ranks along `dims` one after the other in dim `axis` (i64; none: 0),
- * in which the result is so many times as long. */
+/** Puts the operands of the ranks along `dims` one after the other in dim `axis` (i64; none: 0).
+ * With n such ranks the result is n times as long in that dim. */
 TSR_API struct XLA_FFI_Error *tsr_xla_all_gather(struct XLA_FFI_CallFrame *frame);
 
 /** Reduces as tsr_xla_all_reduce() does (`dims`, `op`); of the result rank i along `dims` gets part
@@ -194,7 +194,7 @@ typedef struct tsr_xla_lent {
 /**
  * The type id under which XLA keeps a tsr_xla_lent in an execution's context. `api` is the API of
  * the XLA that runs the calls; NULL: that of the only XLA of this process whose handlers have been
- * registered. Any thread. TSR_ERROR_STATE: with NULL, there is none so far, or there are several.
+ * registered. Any thread. TSR_ERROR_STATE: `api` is NULL, and no XLA or several have registered.
  */
 TSR_API tsr_status tsr_xla_lent_type(const struct XLA_FFI_Api *api, int64_t *type_id);
 

@@ -208,7 +208,8 @@ tsr_status tsr_tvm_run(tsr_tvm_call *call)
     return run_move(call, m, 1);
 }
 
-/* A rank whose tensors are refused brings one that is none, by which its peers hear of it. */
+/* Lets the peers of a rank hear that its tensors are refused: it takes part with tensors that no
+ * call accepts. */
 static tsr_status refuse_run(const part *p, tsr_comm *comm, tsr_status status)
 {
     const side none = {true, {.ndim = -1}};

@@ -10,7 +10,7 @@
 tsr_status tsr_tvm_tensor_of(tsr_tvm_call *call, const TVMFFIAny *value, const char *what, bool *given,
                              tsr_tensor *out);
 
-/** tsr_tvm_tensor_of() for argument `index`; one that is missing is None. */
+/** tsr_tvm_tensor_of() for argument `index`. A missing argument counts as None. */
 tsr_status tsr_tvm_tensor(tsr_tvm_call *call, int32_t index, const char *what, bool *given, tsr_tensor *out);
 
 #endif
